@@ -175,7 +175,7 @@ def decided(
     columns: dict[str, tuple[object, ...]] = {
         "group": (EVERYONE, *(name for name, _ in shown)),
         "rows": tuple(round(q.n * plan.times) for q in of),
-        "clusters": tuple(q.form(lambda _: None, lambda q: round(q.clusters.count * plan.times)) for q in of),
+        "clusters": tuple(None if q.clusters is None else round(q.clusters.count * plan.times) for q in of),
         "gap_within": tuple(v for part in parts for v in part.within()),
         "gap_over": tuple(v for part in parts for v in part.over()),
         "error_within": tuple(v for part in parts for v in part.error()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, singledispatch
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -408,10 +408,12 @@ class _TwoWay(_OfClusters):
         return np.inf
 
 
+@singledispatch
 def _plan_of(q: Population) -> _OfRows:
-    return q.form(lambda counts: _OfRows(assumes="scores distributed as given", population=counts), _of_clusters)
+    return _OfRows(assumes="scores distributed as given", population=q)
 
 
+@_plan_of.register
 def _of_clusters(q: OfClusters) -> _OfRows:
     alone = len(q.clusters.cluster) == q.clusters.count
     assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")

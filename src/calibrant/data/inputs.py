@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -207,6 +207,10 @@ class Crossing:
     def clusters(self) -> tuple[int, int]:
         """Clusters of each column."""
         return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
+
+    def refuse(self) -> NoReturn:
+        """Refuse them where one column of independent clusters is needed."""
+        raise ClustersCross(ALL_AS_ONE.format(*self.names))
 
     def part(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Crossing:
         """Some of the rows."""

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, takes_names, text
 from calibrant.data.columns import Floats, picked
 from calibrant.data.inputs import (
-    ALL_AS_ONE,
     ClustersCross,
     Crossing,
     Levels,
@@ -205,7 +204,7 @@ def codes_of(data: Predictions) -> NDArray[np.intp]:
 
     def made() -> NDArray[np.intp]:
         if data.crossing is not None:
-            raise ClustersCross(ALL_AS_ONE.format(*data.crossing.names))
+            data.crossing.refuse()
         codes = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
         codes.flags.writeable = False  # one array for all who ask
         return codes

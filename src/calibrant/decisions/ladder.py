@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,8 @@ class Ladder:
         Counts know the values of a score that takes few, and multiples of 0.005; else it is cut at the next of 1,024
         edges, the same for everyone and for groups.
         """
-        return q.form(
-            lambda counts: cls._of_counts(counts, threshold, rows, seed), partial(ClusterLadder.of_clusters, threshold)
-        )
-
-    @classmethod
-    def _of_counts(cls, q: Population, threshold: float, rows: Predictions | None, seed: int) -> Ladder:
-        """Cut counts, or independent rows."""
+        if isinstance(q, OfClusters):
+            return ClusterLadder.of_clusters(q, threshold)
         if q.exact:
             low, cut = q.scores / SCALE, _at(q.scores / SCALE, threshold)
             return cls(threshold, threshold, low, cut, _in_blocks(q), True)
@@ -127,7 +122,7 @@ class ClusterLadder(Ladder):
     clusters: Clusters
 
     @classmethod
-    def of_clusters(cls, threshold: float, q: OfClusters) -> ClusterLadder:
+    def of_clusters(cls, q: OfClusters, threshold: float) -> ClusterLadder:
         """Cut the scores of the rows of clusters."""
         clusters = q.clusters
         low = q.scores / SCALE if q.exact else np.unique(np.append(np.arange(STEPS) / STEPS, threshold))

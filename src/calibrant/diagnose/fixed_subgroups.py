@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -168,7 +168,8 @@ def fixed_subgroups(
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
     rows = boxed(data, tables_of(data, variables, order, seed))
     ranges = rows.ranges(least)
-    search = rows.form(Search, ClusterSearch)(boxed=rows, ranges=ranges, alpha=level)
+    kind: Callable[..., Search] = ClusterSearch if isinstance(rows, ClusterBoxed) else Search
+    search = kind(boxed=rows, ranges=ranges, alpha=level)
     reported = list(search.reported(most))
     family, boxes = search.family, np.array([t.box for t in reported])
     low, high = ranges.together(level, boxes)

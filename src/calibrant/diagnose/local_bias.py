@@ -36,7 +36,7 @@ from calibrant.views.axes import (
     widths_of,
 )
 from calibrant.views.people import people_of
-from calibrant.views.points import clusters_or_rows, even_weights
+from calibrant.views.points import even_weights
 
 Kernel = Literal["local", "published"]
 At = Literal["grid", "rows"]
@@ -413,7 +413,7 @@ def part_of(points: Spots, s: Sample, clustered: bool, ask: BiasMapOptions) -> P
 
 def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
     """The rows on the axes, in the unit of each: bandwidths come later."""
-    code, weight = clusters_or_rows(data), even_weights(data)
+    code, weight = people_of(data).codes, even_weights(data)
     ids = identities_of(int(code.max()) + 1, seed)[code]
     spots = Spots(np.column_stack([a.position for a in axes]), np.column_stack([a.level for a in axes]))
     return Sample(data.y.astype(float), data.p, weight, ids, spots)

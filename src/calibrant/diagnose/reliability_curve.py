@@ -332,7 +332,7 @@ def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
 def scored(q: Population, how: Drawing) -> Scored:
     """Place a population on an axis: neighbouring cells are joined up to a fiftieth of the half-width."""
     place = to_axis(how.axis)
-    cells = q.form(_Cells.of, _WeighedCells.of_clusters)
+    cells = _WeighedCells.of_clusters(q) if isinstance(q, OfClusters) else _Cells.of(q)
     expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
     if min(expected, n - expected) < EVENTS:
         raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")

@@ -21,7 +21,7 @@ from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import Weighed, normal_quantile
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.points import clusters_or_rows
+from calibrant.views.people import people_of
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -203,7 +203,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     names, code = _named(rows, site)
     if rows.crossing is not None:
         raise NotComputable(DEPENDENT.format("cluster" if site is None else site))
-    within = _within(code, clusters_or_rows(rows), DEPENDENT.format(site))
+    within = _within(code, people_of(rows).codes, DEPENDENT.format(site))
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(

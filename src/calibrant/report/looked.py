@@ -27,7 +27,7 @@ MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
 LIST_ALL = "`calibrant plan --data` lists any groups and limit."
-OWN = {role: role for role in ("label", "score", "key", "weights", "cluster")}  # these roles say more than the kind
+OWN = "label", "score", "key", "weights", "cluster"  # roles that say more than the kind
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
 
@@ -148,8 +148,8 @@ def _weight(c: Column, seen: Look) -> int:
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    likely = dict.fromkeys(seen.candidates.get("cluster", ()), "cluster")
-    interpreted = OWN.get(c.role) or likely.get(c.name, c.kind)
+    likely = "cluster" if c.name in seen.candidates.get("cluster", ()) else c.kind
+    interpreted = c.role if c.role in OWN else likely
     return sanitize(c.name) or "(no name)", interpreted, _missing(c, seen), sanitize(_holds(c))
 
 

@@ -205,12 +205,6 @@ OF_CLUSTERS = {
     ),
     "fitted": f"Fitted before; judged on {JUDGED} clusters.",
 }
-LOST = {  # by the way that stands for rows lost before a horizon
-    "weights": (
-        " {unknown:,} of those judged were lost before {horizon:g}, and weights of censoring stand for them: "
-        "{pilots:,} rows that are not judged give the law of censoring. Assumed: {assumes}."
-    )
-}
 HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "groups +/-")
 
 
@@ -221,7 +215,11 @@ def comparison(result: Comparison) -> str:
         name: num.count(s.get(name) or 0) for name in ("rows_fit", "clusters_fit", "rows_judged", "clusters_judged")
     }
     stated = how.format(folds=s["folds"], **reported)
-    lines = wrap(stated + LOST.get(s.get("way", ""), "").format_map(s))
+    if s.get("way") == "weights":
+        lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"
+        law = f"{num.count(s['pilots'])} rows that are not judged give the law of censoring"
+        stated += f" {lost}, and weights of censoring stand for them: {law}. Assumed: {s['assumes']}."
+    lines = wrap(stated)
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += aligned([[r[i] for i in kept] for r in rows])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb, prod
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,6 @@ from calibrant.views.people import assumed, people_of
 from calibrant.views.rules import Condition, Rule
 
 Floats = NDArray[np.float64]
-Form = TypeVar("Form")
 
 ORDER = 2  # attributes that a box combines, by default
 MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
@@ -302,10 +300,6 @@ class Boxed:
         """What certificates take for granted of them."""
         return "independent outcomes"
 
-    def form(self, rows: Callable[..., Form], _clusters: Callable[..., Form]) -> Callable[..., Form]:
-        """What reads them, in one of two forms: that for independent rows, or that for clusters."""
-        return rows
-
     @property
     def scanned(self) -> ScannedRows | None:
         """The rows as the scan test reads them, where they come in clusters or weigh."""
@@ -356,9 +350,6 @@ class ClusterBoxed(Boxed):
     clusters: Clusters
     data: Predictions  # the rows themselves, with which ranges are kept
     unit = "clusters"
-
-    def form(self, _rows: Callable[..., Form], clusters: Callable[..., Form]) -> Callable[..., Form]:
-        return clusters
 
     @property
     def scanned(self) -> ScannedRows:
@@ -428,6 +419,6 @@ def boxed(data: Predictions | Sketch, tables: Tables) -> Boxed:
     """The rows of tables as they come."""
     people = people_of(data)
     clusters = people.clusters(tables.seed)
-    return (
-        Boxed(tables=tables) if clusters is None else ClusterBoxed(tables=tables, clusters=clusters, data=people.rows)
-    )
+    if clusters is None:
+        return Boxed(tables=tables)
+    return ClusterBoxed(tables=tables, clusters=clusters, data=people.rows)

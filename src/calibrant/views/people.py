@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import Caller, shown
 from calibrant.data.columns import Ids, row_ids
-from calibrant.data.inputs import ALL_AS_ONE, ClustersCross, Crossing
+from calibrant.data.inputs import Crossing
 from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of, remembered
 from calibrant.data.sketches.sample import hashes_of, identities
 from calibrant.data.sketches.sketch import Sketch
@@ -245,10 +245,10 @@ class CrossingPeople(ClusteredPeople):
         self.called, self.one_column = (text.format(*crossing.names) for text in (OF_EITHER, ONE_COLUMN))
 
     def clusters(self, _seed: int) -> Clusters | None:
-        raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
+        self.crossing.refuse()
 
     def needs_two(self, _caller: Caller | None = None) -> None:
-        raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
+        self.crossing.refuse()
 
     def _diagonals(self, seed: int) -> Diagonals:
         rows, crossing = self.rows, self.crossing

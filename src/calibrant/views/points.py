@@ -58,12 +58,10 @@ def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     return even
 
 
-def clusters_or_rows(rows: Predictions | MulticlassPredictions) -> NDArray[np.intp]:
-    """The cluster of each row, 0 to G - 1; of independent rows each is its own."""
+def clusters_or_rows(rows: MulticlassPredictions) -> NDArray[np.intp]:
+    """The cluster of each row of several classes, 0 to G - 1; of independent rows each is its own."""
     if rows.cluster is None:
         return np.arange(rows.n)
-    if isinstance(rows, Predictions):
-        return codes_of(rows)
     code: NDArray[np.intp] = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     return code
 

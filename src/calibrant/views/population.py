@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from calibrant.stats.strata import SCORES, WEIGHT, Bins
 from calibrant.stats.subgroups.row_gaps import drawn_gaps, row_gap
 
 Floats = NDArray[np.float64]
-Form = TypeVar("Form")
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
@@ -134,10 +133,6 @@ class Population:
     def clusters(self) -> Clusters | None:
         """Whose rows are certified, those of the first shift; None of independent rows."""
         return None
-
-    def form(self, rows: Callable[[Population], Form], _clusters: Callable[[OfClusters], Form]) -> Form:
-        """What reads the population, in one of two forms: that for independent rows, or that for clusters."""
-        return rows(self)
 
     @property
     def cells(self) -> Cells:
@@ -340,9 +335,6 @@ class OfClusters(Population):
     @property
     def clusters(self) -> Clusters:
         return self.diagonals[0]
-
-    def form(self, _rows: Callable[[Population], Form], clusters: Callable[[OfClusters], Form]) -> Form:
-        return clusters(self)
 
     @property
     def cells(self) -> Cells:

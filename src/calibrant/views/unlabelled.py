@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -470,10 +470,8 @@ def without_outcomes(data: Predictions) -> Predictions:
         raise NotComputable("rows of unknown outcome were not kept")
     covariates = None if data.covariates is None else pa.concat_tables([data.covariates, apart.covariates])
     p = np.concatenate([data.p, apart.p])
-    own = dict.fromkeys(ATTACHED)
-    own.update({name: np.concatenate([column, getattr(apart, name)]) for name, column in attached(data).items()})
-    every = Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name)
-    return replace(every, weights=own["weights"], cluster=own["cluster"])
+    own: dict[str, Any] = {k: np.concatenate([v, getattr(apart, k)]) for k, v in attached(data).items()}
+    return Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name, **own)
 
 
 @dataclass(frozen=True)

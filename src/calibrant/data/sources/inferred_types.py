@@ -74,7 +74,6 @@ PATTERNS = {
     ZONED: rf"{CLOCK}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])",
     **{code: f"(?i:{'|'.join(map(re.escape, words))})" for code, words in WORDS.items()},
 }
-COMPILED = {code: re.compile(pattern.encode()) for code, pattern in PATTERNS.items()}
 
 TYPES: Mapping[Kind, pa.DataType] = {
     "whole": pa.int64(),
@@ -173,7 +172,13 @@ def shown(value: str) -> str:
 def meaning(field: bytes) -> int:
     """What a field can be; spaces around it do not count."""
     text = field.strip(b" \t")
-    return next((code for code, pattern in COMPILED.items() if pattern.fullmatch(text)), TEXT)
+    return next((code for code, pattern in _compiled().items() if pattern.fullmatch(text)), TEXT)
+
+
+@cache
+def _compiled() -> dict[int, re.Pattern[bytes]]:
+    """The patterns as Python reads them; made once a text file is read."""
+    return {code: re.compile(pattern.encode()) for code, pattern in PATTERNS.items()}
 
 
 @cache

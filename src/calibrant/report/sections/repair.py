@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
@@ -29,29 +28,12 @@ EVERY_ROW = {  # what writes every row repaired, of other outcomes and of those 
     True: "calibrant apply then repairs every row",
 }
 GIVES = "gives its calibrator, which repairs the scores of any rows"  # to who made the audit in Python
-TOGETHER = "The certified ranges of all lines hold simultaneously, {times} of {of} times."
-APART = f" “{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately."
 BY_WEIGHTS = (
     "Repairs are fitted and judged by weights of censoring. The {pilots} {rows} of the fit give its law, between "
     "limits that hold at this number of rows. Loss is taken as independent of outcome and score together{within}. "
     "Repairs that read covariates are left out: loss would have to be independent of these too. Anything is wrongly "
     "called better or worse at most {alpha:g} of 100 times; estimates and their intervals are ordinary."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What is said of how repairs are judged; here by outcomes that are known."""
-
-    note: str = TOGETHER
-    apart: str = APART  # of the two tables
-    error: doc.Where = doc.WHOLE  # where its certified ranges are
-    subgroups: bool = True  # are searched
-    gaps_of: str = ""  # whose gaps the audit has, where a record does not say
-
-
-# By the way that stands for rows that were lost before a horizon.
-JUDGED = {"weights": Judged(BY_WEIGHTS, "", doc.NOWHERE, subgroups=False, gaps_of="weights")}
 TESTS = {
     "local": "local test (error among those with the same score)",
     "strong": "strong test (a badly served group)",
@@ -92,8 +74,9 @@ def compared(record: AuditRecord) -> bool:
     return bool(record.curve("repairs").columns.get("probability"))
 
 
-def judged(record: AuditRecord) -> Judged:
-    return JUDGED.get(record.curve("repairs").settings.get("way", ""), Judged())
+def by_weights(record: AuditRecord) -> bool:
+    """Whether rows were lost before a horizon, and repairs are judged by weights of censoring."""
+    return record.curve("repairs").settings.get("way") == "weights"
 
 
 def rows(record: AuditRecord) -> list[Line]:
@@ -276,10 +259,9 @@ def fixed_note(record: AuditRecord) -> str:
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
     every = f"all {num.count(n)} groups" if n > 1 else "the group"
-    by = judged(record)
-    among = joined([*([every] if n else []), *(["all subgroups"] if by.subgroups else []), "all repairs"])
-    kinds = ["for everyone", *(["for groups"] if n or by.subgroups else [])]
-    kinds += ["for subgroups"] if by.subgroups else []
+    searched = not by_weights(record)  # for subgroups
+    among = joined([*([every] if n else []), *(["all subgroups"] if searched else []), "all repairs"])
+    kinds = ["for everyone", *(["for groups"] if n or searched else []), *(["for subgroups"] if searched else [])]
     whom = f", {joined(kinds)} each" if len(kinds) > 1 else ""
     text = (
         f"The verdicts of a column hold simultaneously {times} of {of} times{whom}: the risk is shared among "
@@ -287,8 +269,8 @@ def fixed_note(record: AuditRecord) -> str:
         "rows. Ranges are wider than in the audit, which has more rows."
     )
     if s.get("judge") == "gap":
-        audited = s.get("target", "rows"), by.gaps_of or gaps_of(record)
-        text += f" {GAPS_OF[audited].format(rows=noun(record))}"
+        audited = gaps_of(record) if searched else "weights"
+        text += f" {GAPS_OF[s.get('target', 'rows'), audited].format(rows=noun(record))}"
     return f"{text} {reported}" if (reported := _tests(record)) else text
 
 
@@ -314,21 +296,26 @@ def caption(record: AuditRecord) -> str:
 
 
 def note(record: AuditRecord) -> str:
-    s, by = record.curve("repairs").settings, judged(record)
+    s = record.curve("repairs").settings
     times, of = num.confidence(1 - float(s["alpha"]))
-    levels = (record.data.get("horizon") or {}).get("within")
-    within = f" within each level of {sanitize(levels)}" if levels else ""
-    law = {"pilots": num.count(s.get("pilots") or 0), "rows": noun(record), "within": within}
-    text = by.note.format(**law, times=times, of=of, alpha=100 * float(s["alpha"]))
-    text += " Lower is better, but for AUROC. "
+    text = (
+        f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for "
+        "AUROC. "
+    )
+    if by_weights(record):
+        levels = (record.data.get("horizon") or {}).get("within")
+        within = f" within each level of {sanitize(levels)}" if levels else ""
+        law = {"pilots": num.count(s["pilots"]), "rows": noun(record), "within": within}
+        text = f"{BY_WEIGHTS.format(**law, alpha=100 * float(s['alpha']))} Lower is better, but for AUROC. "
     if s["groups"]:
         many = "one group" if s["groups"] == 1 else f"{num.count(s['groups'])} groups"
         text += f"* Of {many}, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
-    text = text.rstrip() + (by.apart if populations(record) else "")
-    return " ".join(filter(None, (text, orders(record), scales(record))))
+    if populations(record) and not by_weights(record):
+        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
+    return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
 
 
 def scales(record: AuditRecord) -> str:
@@ -356,7 +343,7 @@ def table(record: AuditRecord) -> doc.Table:
     columns = (
         doc.Column(say("Probabilities")),
         doc.Column(lines("Over the limit,", "undecided"), "r", where=kept),
-        doc.Column(lines("Certified error,", "points"), "r", where=judged(record).error),
+        doc.Column(lines("Certified error,", "points"), "r", where=doc.NOWHERE if by_weights(record) else doc.WHOLE),
         doc.Column(lines("Groups better,", "worse*"), "r", where=grouped),
         doc.Column(lines("Brier", "score"), "r"),
         doc.Column(lines("Log", "loss"), "r"),

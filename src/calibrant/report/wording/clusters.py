@@ -122,9 +122,11 @@ class Independent:
 
 def independent(record: AuditRecord) -> Independent:
     """What counts as independent in an audit."""
+    if not cluster_totals(record):
+        return _alone(record) if record.data.get("cluster") else _rows(record)
     if crossing(record):
         return _crossing(record)
-    return KINDS[bool(cluster_totals(record)), bool(record.data.get("cluster"))](record)
+    return _clusters(record) if record.data.get("cluster") else _weighted(record)
 
 
 def _rows(record: AuditRecord) -> Independent:
@@ -284,10 +286,6 @@ def _certified(by: Independent, record: AuditRecord, holds: Text, width: str) ->
         effective=num.count(result["effective"]),
     )
     return replace(by, part=part, lines=lines, methods=(Entry("Clusters and weights", say(chosen)),))
-
-
-# By whether clusters or weights were counted, and whether a column names clusters.
-KINDS = {(False, False): _rows, (True, False): _weighted, (False, True): _alone, (True, True): _clusters}
 
 
 def chance(record: AuditRecord, draws: int) -> str:
